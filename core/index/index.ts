@@ -252,6 +252,7 @@ export class StreamIndex {
     do await this.#ports.clock.sleep(ROOM_KEPT_MS, signal);
     while (!signal.aborted && !this.#memory.rest());
     this.#keepsRoom = false;
+    if (!signal.aborted) this.#ports.jobs.rest?.();
   }
 
   #giveRoom(): void {

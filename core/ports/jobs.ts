@@ -23,6 +23,8 @@ export interface Jobs {
    * for that.
    */
   prepare?(name?: string): void;
+  /** Hardly anything has come for a while, and memory that was kept for more has been let go. */
+  rest?(): void;
   /** Ends the workers. Running jobs are aborted and awaited. */
   close(): Promise<void>;
 }

@@ -60,6 +60,11 @@ interface WorkerJobsOptions {
   workerUrl?: URL;
   /** Module whose `JOBS` replace those of the core, for tests. */
   jobsUrl?: URL;
+  /**
+   * Collects the garbage of this thread, which may take as long as it likes: called once when what came has ceased to
+   * come. Default: nothing is collected that V8 does not collect by itself.
+   */
+  collect?: () => void;
 }
 
 /**
@@ -73,13 +78,18 @@ export class WorkerJobs implements Jobs {
   readonly #scavenge: WorkerPool;
   readonly #backup: WorkerPool;
   readonly #lane: DigestLane;
+  readonly #collect: (() => void) | undefined;
+  /** Nothing has been collected since the last `rest`. */
+  #isToCollect = false;
   /**
    * Digests of the thread that serves requests, which leaves long ones to another where there is a processor for that.
    */
   readonly digests: Digests;
 
   constructor(options: WorkerJobsOptions) {
-    const { threads = INDEX_THREADS, scavengeThreads = SCAVENGE_THREADS, ...common } = options;
+    const { threads = INDEX_THREADS, scavengeThreads = SCAVENGE_THREADS, collect, ...rest } = options;
+    const common = { ...rest, onEmpty: () => this.#collectOnce() };
+    this.#collect = collect;
     this.#index = new WorkerPool({ ...common, threads });
     this.#upkeep = new WorkerPool({
       ...common,
@@ -117,7 +127,23 @@ export class WorkerJobs implements Jobs {
     (name === undefined ? this.#index : this.#poolOf(name)).prepare();
   }
 
+  /**
+   * What was in memory for a table belongs to this thread and to the one that has written it. Neither heap is under any
+   * pressure while nothing comes, so it would stay for hours: it goes when the other threads have gone.
+   */
+  rest(): void {
+    this.#isToCollect = true;
+    this.#collectOnce();
+  }
+
+  #collectOnce(): void {
+    if (!this.#isToCollect || this.workers > 0) return;
+    this.#isToCollect = false;
+    this.#collect?.();
+  }
+
   async close(): Promise<void> {
+    this.#isToCollect = false;
     await Promise.all([this.#lane.close(), ...this.#pools().map((pool) => pool.close())]);
   }
 }

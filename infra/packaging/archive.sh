@@ -29,6 +29,7 @@ cp "$from/LICENSE" "$scratch/$name/node/LICENSE"
 cat >"$scratch/$name/bin/skua" <<'END'
 #!/bin/sh
 home=$(dirname "$(dirname "$(readlink -f "$0")")")
+export MALLOC_ARENA_MAX="${MALLOC_ARENA_MAX:-2}"
 exec "$home/node/bin/node" --max-semi-space-size=16 --initial-old-space-size=64 "$home/dist/main.js" "$@"
 END
 chmod 755 "$scratch/$name/bin/skua" "$scratch/$name/node/bin/node"

@@ -621,6 +621,7 @@ class Node implements RunningNode {
       meter: this.#metrics,
       store: this.#storeOptions(),
       clock: this.#world.dataClock,
+      isAlone: true,
       onProgress: (progress) => this.#progress(progress),
     };
   }

@@ -21,6 +21,7 @@ import type {
 import { systemClock } from '../../infra/system-clock.ts';
 import { nodeCompression } from '../../infra/node-compression.ts';
 import { nodeDigests } from '../../infra/node-digests.ts';
+import { collectGarbage } from '../../infra/garbage.ts';
 import { Disposables } from '../../infra/disposables.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { systemIds } from '../../infra/system-ids.ts';
@@ -52,6 +53,8 @@ export interface OpenNodeOptions {
   readonly meter?: Meter;
   /** The time of what is stored. Default: the system's. */
   readonly clock?: Clock;
+  /** The process is the node's alone, so that it may be halted to collect garbage when nothing comes. Default false. */
+  readonly isAlone?: boolean;
   readonly onProgress?: (progress: StartProgress) => void;
 }
 
@@ -103,7 +106,7 @@ export async function openNodeBy<S extends DirectoryStore>(
   }
 }
 
-function worldOf({ db, index, mustExist, over, beside = [], clock = systemClock }: OpenNodeOptions): {
+function worldOf({ db, index, mustExist, over, beside = [], clock = systemClock, isAlone = false }: OpenNodeOptions): {
   storage: Storage;
   jobs: Jobs;
   digests: Digests;
@@ -130,6 +133,11 @@ function worldOf({ db, index, mustExist, over, beside = [], clock = systemClock 
   }
   const storage = new FilesystemStorage({ root: db, mustExist, beside, ...(index !== null && { indexRoot: index }) });
   const { root, indexRoot } = storage;
-  const jobs = new WorkerJobs({ root, indexRoot, ...bundledWorker() });
+  const jobs = new WorkerJobs({
+    root,
+    indexRoot,
+    ...bundledWorker(),
+    ...(isAlone && { collect: collectGarbage }),
+  });
   return { storage, jobs, digests: jobs.digests, scavengeStates: new SqliteScavengeStates({ indexRoot }) };
 }

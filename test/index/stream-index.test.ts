@@ -394,6 +394,7 @@ describe('the memory of a memtable that was written', () => {
     const clock = new ManualClock();
     const jobs = new InlineJobs({ jobs: TABLE_JOBS, storage, digests: nodeDigests, ids: new SeededIds(3), clock });
     const memory: ArrayBufferLike[] = [];
+    let rests = 0;
     const index = await openIndex(storage, {
       // Large enough that its memory is worth keeping.
       memTableEntriesMax: 70_000,
@@ -404,6 +405,7 @@ describe('the memory of a memtable that was written', () => {
           memory.push((args as WriteTableArgs).columns.positions.buffer);
           return jobs.run(name, args, options);
         },
+        rest: () => rests++,
         close: () => jobs.close(),
       },
     });
@@ -420,10 +422,14 @@ describe('the memory of a memtable that was written', () => {
     addMore(60_000);
     await index.flush();
     expect(memory[1]).toBe(memory[0]);
+    expect(rests).toBe(0);
     await clock.advance(10_000);
+    expect(rests).toBe(1);
     addMore(70_000);
     await index.flush();
     expect(memory[2]).not.toBe(memory[1]);
     await index.close();
+    await clock.advance(10_000);
+    expect(rests).toBe(1);
   });
 });

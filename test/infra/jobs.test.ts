@@ -29,7 +29,13 @@ afterEach(async () => {
 
 const STATE = { pageSizeBytes: 4_096, cacheBytes: 65_536, hashUsersCacheEntries: 10 };
 const workerJobs = (
-  options: { threads?: number; scavengeThreads?: number; idleMs?: number; isOffline?: boolean } = {},
+  options: {
+    threads?: number;
+    scavengeThreads?: number;
+    idleMs?: number;
+    isOffline?: boolean;
+    collect?: () => void;
+  } = {},
 ) =>
   new WorkerJobs({
     root: folder,
@@ -339,6 +345,25 @@ describe('worker threads', () => {
       vi.useRealTimers();
     }
     expect(await jobs.run('count', { to: 2 })).toBe(2);
+  });
+
+  test('garbage is collected once when nothing comes any more, behind the end of the last worker', async () => {
+    const collected = Promise.withResolvers<void>();
+    const collect = vi.fn(() => collected.resolve());
+    const pool = (jobs = workerJobs({ idleMs: 1, collect }));
+    const { ended, shared } = await startWaiting();
+    pool.rest();
+    expect(collect).not.toHaveBeenCalled();
+    Atomics.store(shared, 0, 2);
+    await ended;
+    await collected.promise;
+    expect(pool.workers).toBe(0);
+    pool.rest();
+    expect(collect).toHaveBeenCalledTimes(2);
+    pool.prepare();
+    pool.rest();
+    await pool.close();
+    expect(collect).toHaveBeenCalledTimes(2);
   });
 });
 

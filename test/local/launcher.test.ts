@@ -32,7 +32,7 @@ test.each([
   expect(err).toContain('"stopped"');
 });
 
-test('everywhere a node is started, Node.js has the same flags', () => {
+test('everywhere a node is started, Node.js has the same flags, and where it can be said as many heaps', () => {
   const lines = (file: string): string[] =>
     readFileSync(`${ROOT}/${file}`, 'utf8')
       .replaceAll(/',\s*'--/g, ' --')
@@ -59,4 +59,6 @@ test('everywhere a node is started, Node.js has the same flags', () => {
     'infra/packaging/archive.sh': [both],
     'test/bench/child.ts': [both],
   });
+  for (const file of ['local/skua.mjs', 'infra/packaging/archive.sh', 'test/bench/child.ts'])
+    expect(readFileSync(`${ROOT}/${file}`, 'utf8'), file).toMatch(/MALLOC_ARENA_MAX(=|: '|:-)2/);
 });
