@@ -60,11 +60,8 @@ interface WorkerJobsOptions {
   workerUrl?: URL;
   /** Module whose `JOBS` replace those of the core, for tests. */
   jobsUrl?: URL;
-  /**
-   * Collects the garbage of this thread, which may take as long as it likes: called once when what came has ceased to
-   * come. Default: nothing is collected that V8 does not collect by itself.
-   */
-  collect?: () => void;
+  /** Collects the garbage of this thread, once when what came has ceased to come. Default: that is left to V8. */
+  collect?: (() => void) | null;
 }
 
 /**
@@ -78,7 +75,7 @@ export class WorkerJobs implements Jobs {
   readonly #scavenge: WorkerPool;
   readonly #backup: WorkerPool;
   readonly #lane: DigestLane;
-  readonly #collect: (() => void) | undefined;
+  readonly #collect: (() => void) | null;
   /** Nothing has been collected since the last `rest`. */
   #isToCollect = false;
   /**
@@ -87,7 +84,7 @@ export class WorkerJobs implements Jobs {
   readonly digests: Digests;
 
   constructor(options: WorkerJobsOptions) {
-    const { threads = INDEX_THREADS, scavengeThreads = SCAVENGE_THREADS, collect, ...rest } = options;
+    const { threads = INDEX_THREADS, scavengeThreads = SCAVENGE_THREADS, collect = null, ...rest } = options;
     const common = { ...rest, onEmpty: () => this.#collectOnce() };
     this.#collect = collect;
     this.#index = new WorkerPool({ ...common, threads });

@@ -621,7 +621,7 @@ class Node implements RunningNode {
       meter: this.#metrics,
       store: this.#storeOptions(),
       clock: this.#world.dataClock,
-      isAlone: true,
+      collect: this.#world.collect,
       onProgress: (progress) => this.#progress(progress),
     };
   }

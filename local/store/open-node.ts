@@ -21,7 +21,6 @@ import type {
 import { systemClock } from '../../infra/system-clock.ts';
 import { nodeCompression } from '../../infra/node-compression.ts';
 import { nodeDigests } from '../../infra/node-digests.ts';
-import { collectGarbage } from '../../infra/garbage.ts';
 import { Disposables } from '../../infra/disposables.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { systemIds } from '../../infra/system-ids.ts';
@@ -53,8 +52,8 @@ export interface OpenNodeOptions {
   readonly meter?: Meter;
   /** The time of what is stored. Default: the system's. */
   readonly clock?: Clock;
-  /** The process is the node's alone, so that it may be halted to collect garbage when nothing comes. Default false. */
-  readonly isAlone?: boolean;
+  /** Collects the garbage of the process when nothing comes any more. Default: that is left to V8. */
+  readonly collect?: (() => void) | null;
   readonly onProgress?: (progress: StartProgress) => void;
 }
 
@@ -106,7 +105,7 @@ export async function openNodeBy<S extends DirectoryStore>(
   }
 }
 
-function worldOf({ db, index, mustExist, over, beside = [], clock = systemClock, isAlone = false }: OpenNodeOptions): {
+function worldOf({ db, index, mustExist, over, beside = [], clock = systemClock, collect = null }: OpenNodeOptions): {
   storage: Storage;
   jobs: Jobs;
   digests: Digests;
@@ -137,7 +136,7 @@ function worldOf({ db, index, mustExist, over, beside = [], clock = systemClock,
     root,
     indexRoot,
     ...bundledWorker(),
-    ...(isAlone && { collect: collectGarbage }),
+    collect,
   });
   return { storage, jobs, digests: jobs.digests, scavengeStates: new SqliteScavengeStates({ indexRoot }) };
 }

@@ -93,7 +93,7 @@ async function takeOrder(url: string, headers: Readonly<Record<string, string>> 
 }
 
 describe.skipIf(!isArchived)('the archive', () => {
-  test('has the package, Node.js and a command of three lines, with all licences, for one folder', async () => {
+  test('has the package, Node.js and a command of four lines, with all licences, for one folder', async () => {
     expect(readdirSync(folder).toSorted()).toEqual(['skua', ARCHIVE]);
     const files = readdirSync(path.join(folder, ARCHIVE), { recursive: true }) as string[];
     const { told } = all;
@@ -109,7 +109,7 @@ describe.skipIf(!isArchived)('the archive', () => {
         'infra/packaging/healthcheck.mjs',
       ]),
     );
-    expect(readFileSync(path.join(folder, ARCHIVE, 'bin/skua'), 'utf8').match(/\n/g)).toHaveLength(3);
+    expect(readFileSync(path.join(folder, ARCHIVE, 'bin/skua'), 'utf8').match(/\n/g)).toHaveLength(4);
     expect(readFileSync(path.join(folder, ARCHIVE, 'node/bin/node')).equals(readFileSync(process.execPath))).toBe(true);
   });
 
