@@ -1,9 +1,8 @@
-#!/usr/bin/env -S MALLOC_ARENA_MAX=2 node --max-semi-space-size=16 --initial-old-space-size=64
+#!/usr/bin/env -S node --max-semi-space-size=16 --initial-old-space-size=64
 // Starts the command line: the sources in a checkout, the bundle in an installed package. Where the machine's own
 // Node.js is too old it takes the one that the project pins, or that was installed beside the package. The flags keep
 // the space for young objects at 24 MiB, which else grows to a hundred under load and never shrinks, and let so much
-// memory be there before the whole heap is collected that long reads do not cause that again and again. The allocator
-// of Linux, which else makes eight heaps a processor, makes two: what is free in one of them is of no use in another.
+// memory be there before the whole heap is collected that long reads do not cause that again and again.
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -16,7 +15,7 @@ const sources = new URL('./main.ts', import.meta.url);
 const isCheckout = existsSync(sources);
 const program = isCheckout ? sources : new URL('../dist/main.js', import.meta.url);
 
-/** As in the first line, as is the number of heaps. */
+/** As in the first line. */
 const FLAGS = ['--max-semi-space-size=16', '--initial-old-space-size=64'];
 
 const min = isCheckout ? SOURCES_NODE_MIN : NODE_MIN;
@@ -41,6 +40,7 @@ function pinnedNode() {
 function runUnder(node) {
   const child = spawn(node, [...FLAGS, fileURLToPath(program), ...process.argv.slice(2)], {
     stdio: 'inherit',
+    // As the archive does, and why the first line does not, says local/README.md.
     env: { MALLOC_ARENA_MAX: '2', ...process.env },
   });
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {

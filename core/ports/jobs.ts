@@ -23,7 +23,7 @@ export interface Jobs {
    * for that.
    */
   prepare?(name?: string): void;
-  /** Hardly anything has come for a while, and memory that was kept for more has been let go. */
+  /** Hardly any entries have come to an index for a while, and memory that it kept for more has been let go. */
   rest?(): void;
   /** Ends the workers. Running jobs are aborted and awaited. */
   close(): Promise<void>;

@@ -4,6 +4,7 @@ import type { JobOptions, Jobs } from '../../core/ports/jobs.ts';
 import { MERGE_TABLES_JOB, PROVE_TABLE_JOB } from '../../core/index/jobs/jobs.ts';
 import { VERIFY_CHUNK_JOB } from '../../core/log/scrub/scrub.ts';
 import { LEAVES_JOB, TAIL_JOB } from '../../core/integrity/jobs/jobs.ts';
+import type { IdleCollector } from '../garbage.ts';
 import { nodeDigests } from '../node-digests.ts';
 import { DigestLane } from './digest-lane.ts';
 import { WORKER_URL, WorkerPool } from './worker-pool.ts';
@@ -60,8 +61,8 @@ interface WorkerJobsOptions {
   workerUrl?: URL;
   /** Module whose `JOBS` replace those of the core, for tests. */
   jobsUrl?: URL;
-  /** Collects the garbage of this thread, once when what came has ceased to come. Default: that is left to V8. */
-  collect?: (() => void) | null;
+  /** Collects the garbage of the process when it has come to rest. Default: that is left to V8. */
+  collector?: Pick<IdleCollector, 'begin' | 'cancel'> | null;
 }
 
 /**
@@ -75,18 +76,15 @@ export class WorkerJobs implements Jobs {
   readonly #scavenge: WorkerPool;
   readonly #backup: WorkerPool;
   readonly #lane: DigestLane;
-  readonly #collect: (() => void) | null;
-  /** Nothing has been collected since the last `rest`. */
-  #isToCollect = false;
+  readonly #collector: Pick<IdleCollector, 'begin' | 'cancel'> | null;
   /**
    * Digests of the thread that serves requests, which leaves long ones to another where there is a processor for that.
    */
   readonly digests: Digests;
 
   constructor(options: WorkerJobsOptions) {
-    const { threads = INDEX_THREADS, scavengeThreads = SCAVENGE_THREADS, collect = null, ...rest } = options;
-    const common = { ...rest, onEmpty: () => this.#collectOnce() };
-    this.#collect = collect;
+    const { threads = INDEX_THREADS, scavengeThreads = SCAVENGE_THREADS, collector = null, ...common } = options;
+    this.#collector = collector;
     this.#index = new WorkerPool({ ...common, threads });
     this.#upkeep = new WorkerPool({
       ...common,
@@ -111,7 +109,9 @@ export class WorkerJobs implements Jobs {
   }
 
   run(name: string, args: unknown, options: JobOptions = {}): Promise<unknown> {
-    return this.#poolOf(name).run(name, args, options);
+    const pool = this.#poolOf(name);
+    if (pool === this.#index) this.#collector?.cancel();
+    return pool.run(name, args, options);
   }
 
   #poolOf(name: string): WorkerPool {
@@ -121,26 +121,17 @@ export class WorkerJobs implements Jobs {
   }
 
   prepare(name?: string): void {
-    (name === undefined ? this.#index : this.#poolOf(name)).prepare();
+    const pool = name === undefined ? this.#index : this.#poolOf(name);
+    if (pool === this.#index) this.#collector?.cancel();
+    pool.prepare();
   }
 
-  /**
-   * What was in memory for a table belongs to this thread and to the one that has written it. Neither heap is under any
-   * pressure while nothing comes, so it would stay for hours: it goes when the other threads have gone.
-   */
   rest(): void {
-    this.#isToCollect = true;
-    this.#collectOnce();
-  }
-
-  #collectOnce(): void {
-    if (!this.#isToCollect || this.workers > 0) return;
-    this.#isToCollect = false;
-    this.#collect?.();
+    this.#collector?.begin();
   }
 
   async close(): Promise<void> {
-    this.#isToCollect = false;
+    this.#collector?.cancel();
     await Promise.all([this.#lane.close(), ...this.#pools().map((pool) => pool.close())]);
   }
 }

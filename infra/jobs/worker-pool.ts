@@ -42,8 +42,6 @@ interface WorkerPoolOptions {
   readonly workerUrl?: URL | undefined;
   /** Module whose `JOBS` replace those of the core, for tests. */
   readonly jobsUrl?: URL | undefined;
-  /** The last of its threads has ended. */
-  readonly onEmpty?: (() => void) | undefined;
 }
 
 /**
@@ -141,7 +139,7 @@ export class WorkerPool {
       url,
       { root, indexRoot, isBackground, givesWay: isBackground && !isOffline, jobsUrl: jobsUrl?.href },
       (idle) => this.#rest(idle),
-      (gone) => this.#gone(gone),
+      (gone) => this.#forget(gone),
     );
     this.#workers.add(worker);
     return worker;
@@ -156,12 +154,6 @@ export class WorkerPool {
     timer.unref();
     this.#idleTimers.set(worker, timer);
     this.#dispatch();
-  }
-
-  /** Called when a worker's thread has ended. */
-  #gone(worker: PooledWorker): void {
-    this.#forget(worker);
-    if (this.#workers.size === 0) this.#options.onEmpty?.();
   }
 
   #forget(worker: PooledWorker): void {

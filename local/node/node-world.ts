@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/ports/clock.ts';
-import { collectGarbage } from '../../infra/garbage.ts';
+import { IdleCollector } from '../../infra/garbage.ts';
 import { systemClock } from '../../infra/system-clock.ts';
 import type { DevCertificate } from '../tls/dev-certificate.ts';
 
@@ -19,8 +19,8 @@ export interface NodeWorld {
   readonly recentIds: number | null;
   /** Zeros that are written ahead into the chunk being filled; null for the log's own number. */
   readonly zeroAheadBytes: number | null;
-  /** Collects the garbage of the process when nothing comes any more; null where it is there for others too. */
-  readonly collect: (() => void) | null;
+  /** Collects the garbage of the process when it has come to rest; null where the process is there for others too. */
+  readonly collector: (() => IdleCollector) | null;
   /** The development certificate of nodes that share one; null where each makes its own. */
   readonly devCertificate: ((nowMs: number) => Promise<DevCertificate>) | null;
 }
@@ -33,6 +33,6 @@ export const OWN_PROCESS: NodeWorld = {
   stopGraceMs: 10_000,
   recentIds: null,
   zeroAheadBytes: null,
-  collect: collectGarbage,
+  collector: () => new IdleCollector(),
   devCertificate: null,
 };

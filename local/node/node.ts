@@ -621,7 +621,7 @@ class Node implements RunningNode {
       meter: this.#metrics,
       store: this.#storeOptions(),
       clock: this.#world.dataClock,
-      collect: this.#world.collect,
+      collector: this.#world.collector?.() ?? null,
       onProgress: (progress) => this.#progress(progress),
     };
   }

@@ -22,6 +22,7 @@ import { systemClock } from '../../infra/system-clock.ts';
 import { nodeCompression } from '../../infra/node-compression.ts';
 import { nodeDigests } from '../../infra/node-digests.ts';
 import { Disposables } from '../../infra/disposables.ts';
+import type { IdleCollector } from '../../infra/garbage.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { systemIds } from '../../infra/system-ids.ts';
 import { WorkerJobs } from '../../infra/jobs/worker-jobs.ts';
@@ -52,8 +53,8 @@ export interface OpenNodeOptions {
   readonly meter?: Meter;
   /** The time of what is stored. Default: the system's. */
   readonly clock?: Clock;
-  /** Collects the garbage of the process when nothing comes any more. Default: that is left to V8. */
-  readonly collect?: (() => void) | null;
+  /** Collects the garbage of the process when it has come to rest. Default: that is left to V8. */
+  readonly collector?: IdleCollector | null;
   readonly onProgress?: (progress: StartProgress) => void;
 }
 
@@ -105,7 +106,7 @@ export async function openNodeBy<S extends DirectoryStore>(
   }
 }
 
-function worldOf({ db, index, mustExist, over, beside = [], clock = systemClock, collect = null }: OpenNodeOptions): {
+function worldOf({ db, index, mustExist, over, beside = [], clock = systemClock, collector = null }: OpenNodeOptions): {
   storage: Storage;
   jobs: Jobs;
   digests: Digests;
@@ -132,11 +133,6 @@ function worldOf({ db, index, mustExist, over, beside = [], clock = systemClock,
   }
   const storage = new FilesystemStorage({ root: db, mustExist, beside, ...(index !== null && { indexRoot: index }) });
   const { root, indexRoot } = storage;
-  const jobs = new WorkerJobs({
-    root,
-    indexRoot,
-    ...bundledWorker(),
-    collect,
-  });
+  const jobs = new WorkerJobs({ root, indexRoot, ...bundledWorker(), collector });
   return { storage, jobs, digests: jobs.digests, scavengeStates: new SqliteScavengeStates({ indexRoot }) };
 }

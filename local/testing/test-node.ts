@@ -56,7 +56,7 @@ export async function openTestNode(asked: Asked): Promise<TestNode> {
     stopGraceMs: STOP_GRACE_MS,
     recentIds: RECENT_IDS,
     zeroAheadBytes: ZERO_AHEAD_BYTES,
-    collect: null,
+    collector: null,
     devCertificate: sharedCertificate,
   };
   return keepingProcess(async () => {

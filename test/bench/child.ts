@@ -9,8 +9,8 @@ import type { LoadRequest, LoadResult } from './processes/http-load.ts';
 export const ROOT = join(import.meta.dirname, '..', '..');
 /** What `npm start` gives to Node.js. */
 export const NODE_FLAGS: readonly string[] = ['--max-semi-space-size=16', '--initial-old-space-size=64'];
-/** What `skua` sets for it. */
-const NODE_ENV = { MALLOC_ARENA_MAX: '2' };
+/** What the archive sets. */
+const ALLOCATOR = { MALLOC_ARENA_MAX: '2' };
 const START_MS_MAX = 60_000;
 const STOP_MS_MAX = 20_000;
 
@@ -27,7 +27,7 @@ export interface Server {
 export async function startServer(args: readonly string[], hasChannel = false): Promise<Server> {
   const child = spawn(process.execPath, args, {
     cwd: ROOT,
-    env: { ...process.env, ...NODE_ENV },
+    env: { ...process.env, ...ALLOCATOR },
     stdio: ['ignore', 'pipe', 'pipe', ...(hasChannel ? ['ipc' as const] : [])],
   });
   let printed = '';

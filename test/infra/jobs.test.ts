@@ -34,7 +34,7 @@ const workerJobs = (
     scavengeThreads?: number;
     idleMs?: number;
     isOffline?: boolean;
-    collect?: () => void;
+    collector?: { begin(): void; cancel(): void };
   } = {},
 ) =>
   new WorkerJobs({
@@ -347,23 +347,18 @@ describe('worker threads', () => {
     expect(await jobs.run('count', { to: 2 })).toBe(2);
   });
 
-  test('garbage is collected once when nothing comes any more, behind the end of the last worker', async () => {
-    const collected = Promise.withResolvers<void>();
-    const collect = vi.fn(() => collected.resolve());
-    const pool = (jobs = workerJobs({ idleMs: 1, collect }));
-    const { ended, shared } = await startWaiting();
+  test('garbage is collected when an index has come to rest, and not while another table is to be written', async () => {
+    const seen: string[] = [];
+    const collector = { begin: () => seen.push('begin'), cancel: () => seen.push('cancel') };
+    const pool = (jobs = workerJobs({ collector }));
     pool.rest();
-    expect(collect).not.toHaveBeenCalled();
-    Atomics.store(shared, 0, 2);
-    await ended;
-    await collected.promise;
-    expect(pool.workers).toBe(0);
-    pool.rest();
-    expect(collect).toHaveBeenCalledTimes(2);
+    await jobs.run('scavenge.niceness', {});
+    pool.prepare('index.merge-tables');
+    expect(seen).toEqual(['begin']);
     pool.prepare();
-    pool.rest();
+    await jobs.run('count', { to: 1 });
     await pool.close();
-    expect(collect).toHaveBeenCalledTimes(2);
+    expect(seen).toEqual(['begin', 'cancel', 'cancel', 'cancel']);
   });
 });
 

@@ -340,21 +340,26 @@ describe('a new prefix', () => {
     expect(new Set(opened.map(({ storeId }) => storeId)).size).toBe(1);
   });
 
-  test('is that of whoever has begun it meanwhile, also where his first manifest has been swept', async () => {
-    const objects = new MemoryObjects();
-    const create = objects.create.bind(objects);
-    const world = worldOf(objects, { seed: 2 });
-    objects.create = async (key, bytes) => {
-      if (key !== manifestKey(1)) return create(key, bytes);
-      objects.create = create;
-      for (const number of [1, 2]) await createManifest(world, numbered(number));
-      await objects.remove([manifestKey(1)]);
-      return create(key, bytes);
-    };
-    const opened = await openObjectStore(worldOf(objects, { seed: 1 }));
-    expect(opened.chunkSizeBytes).toBe(MANIFEST.chunkSizeBytes);
-    await opened.close();
-  });
+  test.each(['before', 'behind'] as const)(
+    'is that of whoever has begun it meanwhile, also where his first manifest is swept %s our create',
+    async (when) => {
+      const objects = new MemoryObjects();
+      const create = objects.create.bind(objects);
+      const world = worldOf(objects, { seed: 2 });
+      objects.create = async (key, bytes) => {
+        if (key !== manifestKey(1)) return create(key, bytes);
+        objects.create = create;
+        for (const number of [1, 2]) await createManifest(world, numbered(number));
+        if (when === 'before') await objects.remove([manifestKey(1)]);
+        const outcome = await create(key, bytes);
+        if (when === 'behind') await objects.remove([manifestKey(1)]);
+        return outcome;
+      };
+      const opened = await openObjectStore(worldOf(objects, { seed: 1 }));
+      expect(opened.chunkSizeBytes).toBe(MANIFEST.chunkSizeBytes);
+      await opened.close();
+    },
+  );
 
   test('is refused on a server that ignores the condition, always or now and then', async () => {
     await expect(openPrefix(worldOf(new Careless(() => true)), {})).rejects.toMatchObject({

@@ -204,7 +204,7 @@ export class TableReader {
           const miss = this.#openWindow(from, Math.min(to, end));
           return miss ?? this.#locateInWindow(hi, lo, version, position, low, high);
         }
-        // Of two blocks the first entry of the second one says which it is: a piece of both would be a copy.
+        // Of two blocks the entry at their boundary says which it is: a piece of both would be a copy.
         mid = end;
       }
       const miss = this.#read(mid);

@@ -49,21 +49,30 @@ export async function openPrefix(world: ObjectWorld, options: ObjectLogOptions):
     scavenge: null,
     ...(options.isCluster === true && { cluster: true }),
   };
-  await createManifest(world, first).catch((error: unknown) => {
-    // The process that opens it next finds a whole prefix or none.
-    if (!isSkuaError(error, 'outcome_unknown')) throw error;
-    throw new SkuaError(
-      'storage_unreachable',
-      `${objects.place} did not answer while the store was created: try again when it works.`,
-      {},
-      error,
-    );
-  });
+  const unknown = await tryManifest(world, first);
   // Another instance may have created the prefix in the same moment, or long before: then ours stands in the place of
   // one that has been swept since.
   const there = await newestManifest(objects, digests);
-  if (there === null) throw unsuitable(objects, 'a manifest was created or refused, but none is there');
-  return asAsked(world, options, there);
+  if (there !== null) return asAsked(world, options, there);
+  if (unknown === null) throw unsuitable(objects, 'a manifest was created or refused, but none is there');
+  // The process that opens it next finds a whole prefix or none.
+  throw new SkuaError(
+    'storage_unreachable',
+    `${objects.place} did not answer while the store was created: try again when it works.`,
+    {},
+    unknown,
+  );
+}
+
+/** Creates a manifest, unless there is one of its number; gives the error where it is not known which. */
+async function tryManifest(world: ObjectWorld, manifest: ObjectManifest): Promise<SkuaError | null> {
+  try {
+    await createManifest(world, manifest);
+    return null;
+  } catch (error) {
+    if (!isSkuaError(error, 'outcome_unknown')) throw error;
+    return error;
+  }
 }
 
 /** Marks that may be tried, each of which another manifest has overtaken. */
@@ -86,7 +95,7 @@ async function asAsked(
         `Ticks of ${world.objects.place} were faster ${MARKS_MAX} times in a row: start the member again.`,
         { limit: MARKS_MAX },
       );
-    await createManifest(world, {
+    await tryManifest(world, {
       ...base,
       number: base.number + 1,
       writtenMs: Math.floor(world.clock.nowMs()),
