@@ -51,7 +51,7 @@ export class IdleCollector {
     this.#timer.unref();
   }
 
-  /** Memory is about to be let go again: it begins anew then. */
+  /** Nothing is collected until `begin`. */
   cancel(): void {
     clearTimeout(this.#timer);
   }

@@ -109,9 +109,7 @@ export class WorkerJobs implements Jobs {
   }
 
   run(name: string, args: unknown, options: JobOptions = {}): Promise<unknown> {
-    const pool = this.#poolOf(name);
-    if (pool === this.#index) this.#collector?.cancel();
-    return pool.run(name, args, options);
+    return this.#poolOf(name).run(name, args, options);
   }
 
   #poolOf(name: string): WorkerPool {
@@ -121,9 +119,7 @@ export class WorkerJobs implements Jobs {
   }
 
   prepare(name?: string): void {
-    const pool = name === undefined ? this.#index : this.#poolOf(name);
-    if (pool === this.#index) this.#collector?.cancel();
-    pool.prepare();
+    (name === undefined ? this.#index : this.#poolOf(name)).prepare();
   }
 
   rest(): void {

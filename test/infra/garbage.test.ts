@@ -50,7 +50,7 @@ test('one that has come to rest again meanwhile has the same time from then on',
   expect(collect).toHaveBeenCalledTimes(1);
 });
 
-test('one that is busy, or gets more to write, is not halted', () => {
+test('one that is busy, or ends, is not halted', () => {
   const busy = { share: 0.06 };
   const { collect, made } = collector(busy);
   made.begin();
