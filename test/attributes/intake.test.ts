@@ -230,4 +230,17 @@ describe('entries that are read ahead', () => {
     ahead.clear();
     expect(mayBe({ tags: ['b'] })).toBe(false);
   });
+
+  it('are all said to be among them, however many there are', () => {
+    const ahead = new EntriesAhead();
+    const { bytes, ends } = writtenRecords(3_000, 0);
+    ahead.read(bytes, 0, ends.at(-1)!);
+    const key = new Hash64();
+    for (let n = 0; n < 3_000; n++) {
+      // These have no tags.
+      if (n % 7 === 0) continue;
+      hashKey('tag', `a${n}`, key);
+      expect(ahead.mayHave('tags', key.hi, key.lo), `a${n}`).toBe(true);
+    }
+  });
 });

@@ -9,7 +9,9 @@ import { beginLog } from '../../core/cluster/reset/reset.ts';
 import type { ResetOptions } from '../../core/cluster/reset/reset.ts';
 import { INDEX_MAP_PATH } from '../../core/index/format/index-map.ts';
 import { openObjectStore } from '../../core/shared-log/shared-log.ts';
-import { newestManifest } from '../../core/shared-log/format/manifest.ts';
+import { createManifest, newestManifest } from '../../core/shared-log/format/manifest.ts';
+import { manifestKey } from '../../core/shared-log/format/object-keys.ts';
+import { openPrefix } from '../../core/shared-log/prefix/prefix.ts';
 import { verifyObjects } from '../../core/shared-log/verify/verify.ts';
 import { MemoryObjects } from '../support/memory-objects.ts';
 import { MemoryStorage } from '../../core/memory/memory-storage.ts';
@@ -136,6 +138,22 @@ describe('what is refused', () => {
     const before = objects.size;
     await expect(reset(objects)).rejects.toMatchObject({ code: 'directory_not_empty', data: { storeId } });
     expect(objects.size).toBe(before);
+  });
+
+  test('a prefix in which another log was begun meanwhile, whose first manifest has been swept', async () => {
+    const objects = new MemoryObjects();
+    let storeId = '';
+    const begin = async (): Promise<void> => {
+      const world = worldOf(objects, newClock(), 46);
+      const first = await openPrefix(world, {});
+      ({ storeId } = first);
+      await createManifest(world, { ...first, number: 2 });
+      await objects.remove([manifestKey(1)]);
+    };
+    const error: unknown = await reset(objects, { beforeManifest: begin }).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: 'directory_not_empty', data: { storeId } });
+    expect((await objects.list('files/')).objects).toEqual([]);
+    await (await openObjectStore(worldOf(objects, newClock(), 47), {})).close();
   });
 
   test('an index that ends before the log', async () => {

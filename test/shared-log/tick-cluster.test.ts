@@ -50,6 +50,17 @@ async function point({ store }: ObjectInstance, ids: SeededIds): Promise<void> {
   ]);
 }
 
+type Created = Awaited<ReturnType<MemoryObjects['create']>>;
+
+/** Puts something around the next create. */
+function aroundCreate(objects: MemoryObjects, meanwhile: (create: () => Promise<Created>) => Promise<Created>): void {
+  const create = objects.create.bind(objects);
+  objects.create = (key, bytes) => {
+    objects.create = create;
+    return meanwhile(() => create(key, bytes));
+  };
+}
+
 async function recordsOf(objects: MemoryObjects): Promise<number> {
   return (await readRawLog(await exportDirectory(objects))).length;
 }
@@ -75,43 +86,28 @@ describe('the mark', () => {
     expect((await manifestOf(objects)).number).toBe(marked);
   });
 
-  test('is put behind a manifest that was faster', async () => {
+  test.each([
+    ['a manifest that was faster', [2], [], 3],
+    ['the newest one, where it came to stand in the place of one that was swept', [2, 3], [2], 4],
+  ])('is put behind %s', async (_, created, swept, number) => {
     const { objects, world } = await filled(false);
     const first = await manifestOf(objects);
-    const create = objects.create.bind(objects);
-    objects.create = async (key, bytes) => {
-      objects.create = create;
-      await createManifest(world, { ...first, number: 2, writtenMs: 7 });
-      return create(key, bytes);
-    };
-    expect(await openPrefix(world, { isCluster: true })).toMatchObject({ number: 3, cluster: true });
-    expect(await manifestOf(objects)).toMatchObject({ number: 3, cluster: true });
-  });
-
-  test('is put behind the newest manifest, where it came to stand in the place of one that was swept', async () => {
-    const { objects, world } = await filled(false);
-    const first = await manifestOf(objects);
-    const create = objects.create.bind(objects);
-    objects.create = async (key, bytes) => {
-      objects.create = create;
-      for (const number of [2, 3]) await createManifest(world, { ...first, number, writtenMs: 7 });
-      await objects.remove([manifestKey(2)]);
-      return create(key, bytes);
-    };
-    expect(await openPrefix(world, { isCluster: true })).toMatchObject({ number: 4, cluster: true });
-    expect(await manifestOf(objects)).toMatchObject({ number: 4, cluster: true });
+    aroundCreate(objects, async (create) => {
+      for (const other of created) await createManifest(world, { ...first, number: other, writtenMs: 7 });
+      await objects.remove(swept.map(manifestKey));
+      return create();
+    });
+    expect(await openPrefix(world, { isCluster: true })).toMatchObject({ number, cluster: true });
+    expect(await manifestOf(objects)).toMatchObject({ number, cluster: true });
   });
 
   test('is not put into a place that was emptied meanwhile', async () => {
     const { objects, world } = await filled(false);
-    const create = objects.create.bind(objects);
-    objects.create = async (key, bytes) => {
-      objects.create = create;
-      const outcome = await create(key, bytes);
-      const { objects: all } = await objects.list('');
-      await objects.remove(all.map((info) => info.key));
+    aroundCreate(objects, async (create) => {
+      const outcome = await create();
+      await objects.remove((await objects.list('')).objects.map(({ key }) => key));
       return outcome;
-    };
+    });
     await expect(openPrefix(world, { isCluster: true })).rejects.toMatchObject({ code: 'storage_unreachable' });
     expect(objects.size).toBe(0);
   });

@@ -1,6 +1,6 @@
 import { encodeBase64 } from '../../base/base64.ts';
 import type { BackupSource, SnapshotFile } from '../../store/api.ts';
-import { isSkuaError, SkuaError } from '../../base/errors.ts';
+import { SkuaError } from '../../base/errors.ts';
 import { inParallel } from '../../base/in-parallel.ts';
 import { INDEX_MAP_PATH, parseIndexMap } from '../../index/format/index-map.ts';
 import { decodeFooter, decodeHeader, FOOTER_BYTES, HEADER_BYTES } from '../../log/format/chunk-format.ts';
@@ -11,9 +11,9 @@ import type { Clock } from '../../ports/clock.ts';
 import type { Digests } from '../../ports/digests.ts';
 import type { Ids } from '../../ports/ids.ts';
 import type { ObjectStore } from '../../ports/object-store.ts';
-import { probe } from '../../shared-log/prefix/prefix.ts';
+import { createAndLook, probe } from '../../shared-log/prefix/prefix.ts';
 import { newFileKey, newUuid } from '../../shared-log/format/object-keys.ts';
-import { createManifest, INLINE_BYTES_MAX, newestManifest, TABLE_NAME } from '../../shared-log/format/manifest.ts';
+import { INLINE_BYTES_MAX, newestManifest, TABLE_NAME } from '../../shared-log/format/manifest.ts';
 import type {
   ObjectChunk,
   ObjectFile,
@@ -67,7 +67,7 @@ export interface ResetOptions {
  */
 export async function beginLog(options: ResetOptions): Promise<ObjectManifest> {
   const { world, source, beforeManifest } = options;
-  const { objects, clock, digests, ids } = world;
+  const { objects, clock, ids } = world;
   await requireNone(world);
   await objects.begin?.();
   await probe(world);
@@ -106,18 +106,17 @@ export async function beginLog(options: ResetOptions): Promise<ObjectManifest> {
   };
   options.signal?.throwIfAborted();
   await beforeManifest?.();
-  const outcome = await createManifest(world, manifest).catch((error: unknown) => {
-    if (!isSkuaError(error, 'outcome_unknown')) throw error;
+  const { newest, unknown } = await createAndLook(world, manifest);
+  if (newest?.storeId === manifest.storeId) return manifest;
+  if (newest === null && unknown !== null)
     throw new SkuaError(
       'storage_unreachable',
       `${objects.place} did not answer when the manifest was written after the files. Check with \`skua verify --storage\` whether it holds a store now; if not, repeat the reset.`,
       {},
-      error,
+      unknown,
     );
-  });
-  if (outcome === 'created') return manifest;
   await objects.remove(uploads.keys).catch(() => {});
-  return refuse(objects, (await newestManifest(objects, digests))?.storeId ?? null);
+  return refuse(objects, newest?.storeId ?? null);
 }
 
 /** Throws `directory_not_empty` where the prefix holds a store. */

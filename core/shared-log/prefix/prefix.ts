@@ -49,10 +49,7 @@ export async function openPrefix(world: ObjectWorld, options: ObjectLogOptions):
     scavenge: null,
     ...(options.isCluster === true && { cluster: true }),
   };
-  const unknown = await tryManifest(world, first);
-  // Another instance may have created the prefix in the same moment, or long before: then ours stands in the place of
-  // one that has been swept since.
-  const there = await newestManifest(objects, digests);
+  const { newest: there, unknown } = await createAndLook(world, first);
   if (there !== null) return asAsked(world, options, there);
   if (unknown === null) throw unsuitable(objects, 'a manifest was created or refused, but none is there');
   // The process that opens it next finds a whole prefix or none.
@@ -64,15 +61,34 @@ export async function openPrefix(world: ObjectWorld, options: ObjectLogOptions):
   );
 }
 
-/** Creates a manifest, unless there is one of its number; gives the error where it is not known which. */
-async function tryManifest(world: ObjectWorld, manifest: ObjectManifest): Promise<SkuaError | null> {
+/** The newest manifest behind a create; null where none was found. */
+interface Looked {
+  readonly newest: ObjectManifest | null;
+  /** It is not known what became of the create. */
+  readonly unknown: SkuaError | null;
+}
+
+/**
+ * Creates a manifest, unless there is one of its number. Which one counts says the newest one alone: another process
+ * may have taken the number in the same moment, or long before, and then ours stands in the place of one that has been
+ * swept since.
+ */
+export async function createAndLook(
+  world: Pick<ObjectWorld, 'objects' | 'clock' | 'digests'>,
+  manifest: ObjectManifest,
+): Promise<Looked> {
+  let unknown: SkuaError | null = null;
   try {
     await createManifest(world, manifest);
-    return null;
   } catch (error) {
     if (!isSkuaError(error, 'outcome_unknown')) throw error;
-    return error;
+    unknown = error;
   }
+  const newest = await newestManifest(world.objects, world.digests).catch((error: unknown) => {
+    if (unknown === null) throw error;
+    return null;
+  });
+  return { newest, unknown };
 }
 
 /** Marks that may be tried, each of which another manifest has overtaken. */
@@ -95,15 +111,13 @@ async function asAsked(
         `Ticks of ${world.objects.place} were faster ${MARKS_MAX} times in a row: start the member again.`,
         { limit: MARKS_MAX },
       );
-    await tryManifest(world, {
+    const { newest: there, unknown } = await createAndLook(world, {
       ...base,
       number: base.number + 1,
       writtenMs: Math.floor(world.clock.nowMs()),
       cluster: true,
     });
-    // Of whoever stood still meanwhile the mark may stand in the place of a manifest that has been swept.
-    const there = await newestManifest(world.objects, world.digests);
-    if (there === null) throw gone(world.objects);
+    if (there === null) throw unknown ?? gone(world.objects);
     base = there;
   }
   return base;
