@@ -64,9 +64,11 @@ function fail(error: unknown): void {
   }
 }
 
-/** A job of a module that takes the place of the core's. */
-async function jobOf(url: string, name: string): Promise<Job | undefined> {
-  return ((await import(url)) as { JOBS: Record<string, Job> }).JOBS[name];
+/** A job of the core, or of the module that takes its place. */
+async function jobOf(name: string): Promise<Job | undefined> {
+  return setup.jobsUrl === undefined
+    ? loadJob(name)
+    : ((await import(setup.jobsUrl)) as { JOBS: Record<string, Job> }).JOBS[name];
 }
 
 async function run(message: RunMessage): Promise<void> {
@@ -98,7 +100,7 @@ async function run(message: RunMessage): Promise<void> {
     checkpoint: async () => endWhenAborted(),
   };
   try {
-    const job = await (setup.jobsUrl === undefined ? loadJob(message.name) : jobOf(setup.jobsUrl, message.name));
+    const job = await jobOf(message.name);
     if (job === undefined) throw jobUnknown(message.name);
     const result = await job(message.args as never, context);
     throttle.flush();
@@ -109,6 +111,9 @@ async function run(message: RunMessage): Promise<void> {
     lane?.clear();
   }
 }
+
+// The job itself meets a failure.
+if (setup.expectedJob !== undefined) jobOf(setup.expectedJob).catch(() => {});
 
 port.on('message', (message: RunMessage) => {
   background(run(message));

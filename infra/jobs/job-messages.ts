@@ -18,6 +18,8 @@ export interface WorkerSetup {
   readonly jobsUrl: string | undefined;
   /** The module that the thread runs, for threads of its own. */
   readonly workerUrl: string;
+  /** Name of the job that is expected to be its first, whose code it loads at once. */
+  readonly expectedJob: string | undefined;
 }
 
 export const GO_ON = 0;

@@ -119,7 +119,7 @@ export class WorkerJobs implements Jobs {
   }
 
   prepare(name?: string): void {
-    (name === undefined ? this.#index : this.#poolOf(name)).prepare();
+    (name === undefined ? this.#index : this.#poolOf(name)).prepare(name);
   }
 
   rest(): void {

@@ -91,10 +91,10 @@ export class WorkerPool {
     }
   }
 
-  /** Starts a worker if there is none. It goes again when no work comes. */
-  prepare(): void {
+  /** Starts a worker if there is none, with the code of this job. It goes again when no work comes. */
+  prepare(expectedJob?: string): void {
     if (this.#isClosed || this.#workers.size > 0) return;
-    const worker = this.#idleWorker()!;
+    const worker = this.#idleWorker(expectedJob)!;
     worker.rest();
     this.#rest(worker);
   }
@@ -130,14 +130,14 @@ export class WorkerPool {
     }
   }
 
-  #idleWorker(): PooledWorker | null {
+  #idleWorker(expectedJob?: string): PooledWorker | null {
     for (const worker of this.#workers) if (worker.task === null) return worker;
     if (this.#workers.size >= this.#options.threads) return null;
     const { root, indexRoot, jobsUrl, isBackground = false, isOffline = false } = this.#options;
     const url = this.#options.workerUrl ?? WORKER_URL;
     const worker = new PooledWorker(
       url,
-      { root, indexRoot, isBackground, givesWay: isBackground && !isOffline, jobsUrl: jobsUrl?.href },
+      { root, indexRoot, isBackground, givesWay: isBackground && !isOffline, jobsUrl: jobsUrl?.href, expectedJob },
       (idle) => this.#rest(idle),
       (gone) => this.#forget(gone),
     );

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { systemClock } from '../../infra/system-clock.ts';
 import { FilesystemStorage } from '../../infra/fs/filesystem-storage.ts';
 import { systemIds } from '../../infra/system-ids.ts';
@@ -37,6 +38,11 @@ export async function openFolder(folder: string, options: Partial<FlatStoreOptio
       await jobs.close();
     },
   };
+}
+
+/** Waits for what a store does behind its start, which is to look through the index of names. */
+export async function isAtRest(open: DirectoryStore): Promise<void> {
+  while (open.status().attributes.some(({ state }) => state === 'building')) await setTimeout(1);
 }
 
 /** A meter that keeps count and sum of what it is shown. */

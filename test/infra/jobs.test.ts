@@ -1,6 +1,8 @@
-import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import * as os from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { SkuaError } from '../../core/base/errors.ts';
 import { JOBS as CORE_JOBS } from '../../core/jobs/jobs.ts';
@@ -34,6 +36,7 @@ const workerJobs = (
     scavengeThreads?: number;
     idleMs?: number;
     isOffline?: boolean;
+    jobsUrl?: URL;
     collector?: { begin(): void; cancel(): void };
   } = {},
 ) =>
@@ -331,6 +334,18 @@ describe('worker threads', () => {
     vi.advanceTimersByTime(1);
     expect(brief.workers).toBe(0);
     vi.useRealTimers();
+  });
+
+  test('a worker that was called ahead loads the code of the job that is expected', async () => {
+    const module = join(folder, 'loading-jobs.mjs');
+    await writeFile(
+      module,
+      `import { writeFileSync } from 'node:fs'; writeFileSync(${JSON.stringify(`${module}.loaded`)}, ''); export const JOBS = {};`,
+    );
+    const pool = (jobs = workerJobs({ jobsUrl: pathToFileURL(module) }));
+    pool.prepare('scavenge.any');
+    await vi.waitFor(() => expect(existsSync(`${module}.loaded`)).toBe(true), { timeout: 20_000 });
+    expect(pool.workers).toBe(1);
   });
 
   test('an idle worker is ended', async () => {

@@ -42,8 +42,9 @@ export async function runScavenge(run: RunContext, options: BeginningOptions): P
     await storeBegun(run, first);
   }
   if (options.startAfresh) await restart(run, stored, first);
-  // Entries of the log before the scavenge point must be in tables, which are all that jobs read.
-  await run.orAborted(run.deps.data.index.flush());
+  // Entries of the log before the scavenge point must be in tables, which are all that jobs read. A merge of them goes on
+  // meanwhile.
+  await run.orAborted(run.deps.data.index.saveAll());
   const stage = STAGES.indexOf(first.stage);
   if (stage <= 0) {
     if (first !== stored) await storeBegun(run, first);
