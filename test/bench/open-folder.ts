@@ -41,7 +41,7 @@ export async function openFolder(folder: string, options: Partial<FlatStoreOptio
 }
 
 /** Waits for what a store does behind its start, which is to look through the index of names. */
-export async function isAtRest(open: DirectoryStore): Promise<void> {
+export async function comeToRest(open: DirectoryStore): Promise<void> {
   while (open.status().attributes.some(({ state }) => state === 'building')) await setTimeout(1);
 }
 

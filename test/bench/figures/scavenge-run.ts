@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { row } from '../figure.ts';
 import type { Figure, Row, Settings } from '../figure.ts';
-import { isAtRest, openFolder } from '../open-folder.ts';
+import { comeToRest, openFolder } from '../open-folder.ts';
 import { copyHalf, copyWithDigest } from '../raw-copy.ts';
 import { chunkNames, halfDeletedLog, linkedCopy } from '../scavenge-data.ts';
 
@@ -49,7 +49,7 @@ async function mergedRun(
     const work = join(folder, `${name}-merged-${i}`);
     linkedCopy(template, work);
     const open = await openFolder(work);
-    await isAtRest(open);
+    await comeToRest(open);
     measured.limit.push(copyHalf(files, target, bytes));
     measured.ours.push(await scavenge(open));
     left.push(chunkNames(work).length);
@@ -81,7 +81,7 @@ export const scavengeRun: Figure = {
       const work = join(settings.folder, `four-chunks-${i}`);
       linkedCopy(template, work);
       const open = await openFolder(work, { scavenge: { disableMerging: true } });
-      await isAtRest(open);
+      await comeToRest(open);
       measured.limit.push(copyWithDigest(files, target));
       plain.push(copyWithDigest(files, target, false));
       measured.ours.push(await scavenge(open));

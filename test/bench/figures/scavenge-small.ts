@@ -4,7 +4,7 @@ import { performance } from 'node:perf_hooks';
 import { Random } from '../../support/random.ts';
 import { row } from '../figure.ts';
 import type { Figure } from '../figure.ts';
-import { isAtRest, openFolder } from '../open-folder.ts';
+import { comeToRest, openFolder } from '../open-folder.ts';
 import { copyWithDigest } from '../raw-copy.ts';
 import { chunkNames, halfDeletedLog, linkedCopy } from '../scavenge-data.ts';
 
@@ -44,7 +44,7 @@ export const scavengeSmall: Figure = {
       const work = join(folder, `small-scavenge-${window}`);
       linkedCopy(template, work);
       const open = await openFolder(work);
-      await isAtRest(open);
+      await comeToRest(open);
       const scavenge = async (): Promise<void> => {
         await open.scavenger.start();
         await open.scavenger.idle();
