@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
-import { link, open, readdir, unlink } from 'node:fs/promises';
+import { link, open, readdir, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { NODE_FLAGS, startHelper, startNode, startServer } from '../child.ts';
@@ -17,9 +17,10 @@ const CLIENTS = 64;
  */
 const WARM_UPS = 12;
 const LEADER_MIN = 0.4;
-const FOLLOWER_MIN = 0.35;
-/** Bytes of commits before it that a small commit carries. */
-const CARRIED_BYTES = 65_536;
+const FOLLOWER_MIN = 0.36;
+const ONE_CLIENT_MAX = 1.6;
+/** Commits of which it is asked how large they are, with those before them that they carry. */
+const WEIGHED_COMMITS = 128;
 /** Of a record of these events, about. */
 const RECORD_BYTES = EVENT_BYTES + 150;
 
@@ -36,14 +37,18 @@ class BareCommits {
     mkdirSync(folder, { recursive: true });
   }
 
-  /** Events a second, with so many of them in a commit. */
-  async run(ms: number, events: number): Promise<number> {
-    const bytes = Buffer.alloc(CARRIED_BYTES + events * RECORD_BYTES, 0x61);
-    const group = bytes.subarray(0, events * RECORD_BYTES);
+  /** Events a second, with so many of them in a commit, and the median of the milliseconds that a commit takes. */
+  async run(
+    ms: number,
+    events: number,
+    objectBytes: number,
+  ): Promise<{ readonly rate: number; readonly p50Ms: number }> {
+    const bytes = Buffer.alloc(objectBytes, 0x61);
+    const group = Buffer.alloc(events * RECORD_BYTES, 0x61);
     const log = await open(join(this.#folder, 'log'), 'a+');
     const begin = performance.now();
-    let commits = 0;
-    for (; performance.now() - begin < ms; commits++) {
+    const commitMs: number[] = [];
+    for (let started = begin; started - begin < ms;) {
       const temporary = join(this.#folder, randomUUID());
       const file = await open(temporary, 'wx');
       await file.write(bytes);
@@ -56,10 +61,13 @@ class BareCommits {
       await unlink(temporary);
       await log.write(group);
       await log.datasync();
+      const ended = performance.now();
+      commitMs.push(ended - started);
+      started = ended;
     }
-    const rate = ((commits * events) / (performance.now() - begin)) * 1_000;
+    const rate = ((commitMs.length * events) / (performance.now() - begin)) * 1_000;
     await log.close();
-    return rate;
+    return { rate, p50Ms: median(commitMs) };
   }
 }
 
@@ -68,10 +76,17 @@ async function commitsIn(storage: string): Promise<number> {
   return Number((await readdir(join(storage, 'log'))).toSorted().at(-1));
 }
 
+/** Mean bytes of the newest commits, each with those that it carries. */
+async function commitBytes(storage: string): Promise<number> {
+  const newest = (await readdir(join(storage, 'log'))).toSorted().slice(-WEIGHED_COMMITS);
+  const sizes = await Promise.all(newest.map(async (name) => (await stat(join(storage, 'log', name))).size));
+  return Math.round(sizes.reduce((sum, size) => sum + size, 0) / sizes.length);
+}
+
 export const clusterAppend: Figure = {
   name: 'cluster-append',
   isLong: true,
-  how: `Six processes: three members over a directory, two single nodes, of which one has its log in a directory too (\`--storage\`) and the other its own data (\`--db\`), and the load generator of append-http with ${CLIENTS} connections, at a single node, at the leader, and half of them at each follower, in turns. Who is not measured is idle. Beside it, in the same run: the creates and appends that such commits are made of, by hand and without anything of ours (a file of ${CARRIED_BYTES / 1_024} KiB carried and the records, synced, linked and its folder synced, then the records appended to a log and synced), with as many events in a commit as a commit of the leader had.`,
+  how: `Six processes: three members over a directory, two single nodes, of which one has its log in a directory too (\`--storage\`) and the other its own data (\`--db\`), and the load generator of append-http with ${CLIENTS} connections, at a single node, at the leader, and half of them at each follower, in turns. Who is not measured is idle. Beside it, in the same run: the creates and appends that such commits are made of, by hand and without anything of ours (a file of as many bytes as the newest commits have, synced, linked and its folder synced, then the records appended to a log and synced), with as many events in a commit as a commit of the leader had; and the same for a single client, with one event in each.`,
   async run(settings) {
     const folder = join(settings.folder, 'cluster-append');
     const place = await sharedPlace('directory', folder);
@@ -94,12 +109,12 @@ export const clusterAppend: Figure = {
       leader: [],
       follower: [],
     };
-    const load = async (ports: readonly number[], into: LoadResult[]): Promise<number> => {
+    const load = async (ports: readonly number[], into: LoadResult[], clients = CLIENTS): Promise<number> => {
       const results = await Promise.all(
         ports.map((port, i) =>
           generators[i]!.ask<LoadResult>({
             port,
-            connections: CLIENTS / ports.length,
+            connections: clients / ports.length,
             ms: settings.windowMs,
           } satisfies LoadRequest),
         ),
@@ -143,12 +158,24 @@ export const clusterAppend: Figure = {
       const rate = await load([leader], []);
       const commits = (await commitsIn(place.storage)) - before;
       const events = Math.max(1, Math.round((rate * (performance.now() - begin)) / 1_000 / Math.max(1, commits)));
+      const bytes = await commitBytes(place.storage);
       const bare = new BareCommits(join(folder, 'bare'));
-      await bare.run(settings.windowMs, events);
+      await bare.run(settings.windowMs, events, bytes);
       const besideBare = await alternate(
         settings.windows,
-        () => bare.run(settings.windowMs, events),
+        async () => (await bare.run(settings.windowMs, events, bytes)).rate,
         () => load([leader], []),
+      );
+      const alone: LoadResult[] = [];
+      await load([leader], [], 1);
+      const bytesOfOne = await commitBytes(place.storage);
+      const oneClient = await alternate(
+        settings.windows,
+        async () => (await bare.run(settings.windowMs, 1, bytesOfOne)).p50Ms,
+        async () => {
+          await load([leader], alone, 1);
+          return alone.at(-1)!.p50Ms;
+        },
       );
       const of = (side: LoadResult[], what: (result: LoadResult) => number): string =>
         median(side.map(what)).toFixed(1);
@@ -188,8 +215,18 @@ export const clusterAppend: Figure = {
           [times(seen.follower, seen.single)],
         ),
         row('append through the leader, beside its creates and appends alone', 'requests/s', besideBare, null, [
-          `${events} events in a commit`,
+          `${events} events in a commit of ${bytes} bytes`,
         ]),
+        row(
+          'append of one client through the leader, p50, beside its creates and appends alone',
+          'ms',
+          oneClient,
+          {
+            kind: 'at most',
+            value: ONE_CLIENT_MAX,
+          },
+          [`commits of ${bytesOfOne} bytes`],
+        ),
       ];
     } finally {
       for (const generator of generators) await generator.stop();
