@@ -42,7 +42,7 @@ export async function runScavenge(run: RunContext, options: BeginningOptions): P
     await storeBegun(run, first);
   }
   if (options.startAfresh) await restart(run, stored, first);
-  // Entries of the log before the scavenge point must be in tables, which are all that jobs read. A merge of them goes on
+  // Entries of the log before the scavenge point must be in tables, which are all that jobs read. Merges of them go on
   // meanwhile.
   await run.orAborted(run.deps.data.index.saveAll());
   const stage = STAGES.indexOf(first.stage);
