@@ -224,9 +224,9 @@ export class Appender {
 
   /** Null when log and index take a group, else what to wait for. */
   #ready(): Promise<void> | null {
-    const log = this.#shared?.ready() ?? this.#committed.times.ready();
-    // Each of those that wait would only wait as long again.
-    return log === null ? this.#deps.index.ready() : log.catch((error: unknown) => this.#queue.rejectAll(error));
+    const waited = this.#shared?.ready() ?? this.#committed.times.ready() ?? this.#deps.index.ready();
+    // Nothing was begun, so that the log goes on as before; each of those that wait would only wait as long again.
+    return waited === null ? null : waited.catch((error: unknown) => this.#queue.rejectAll(error));
   }
 
   #begin(group: AppendGroup): void {

@@ -40,9 +40,16 @@ export async function openFolder(folder: string, options: Partial<FlatStoreOptio
   };
 }
 
+/** Longest that an index of names may take to be there, in milliseconds. */
+const REST_MS_MAX = 30_000;
+
 /** Waits for what a store does behind its start, which is to look through the index of names. */
 export async function comeToRest(open: DirectoryStore): Promise<void> {
-  while (open.status().attributes.some(({ state }) => state === 'building')) await setTimeout(1);
+  const begin = performance.now();
+  while (open.status().attributes.some(({ state }) => state === 'building')) {
+    if (performance.now() - begin > REST_MS_MAX) throw new Error('The index of names is not built.');
+    await setTimeout(1);
+  }
 }
 
 /** A meter that keeps count and sum of what it is shown. */

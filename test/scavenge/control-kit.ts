@@ -1,4 +1,3 @@
-import { MERGE_TABLES_JOB } from '../../core/index/jobs/jobs.ts';
 import { JOBS } from '../../core/jobs/jobs.ts';
 import { InlineJobs } from '../../core/memory/inline-jobs.ts';
 import type { JobOptions, Jobs } from '../../core/ports/jobs.ts';
@@ -28,8 +27,6 @@ export class HookedJobs implements Jobs {
   readonly #inner: Jobs;
   readonly ran: string[] = [];
   hook: Hook | null = null;
-  /** Merges of index tables wait for it. */
-  mergesWaitFor: Promise<void> | null = null;
 
   constructor(inner: Jobs) {
     this.#inner = inner;
@@ -40,7 +37,6 @@ export class HookedJobs implements Jobs {
       this.ran.push(name);
       await this.hook?.(name, args as Record<string, unknown>, this.ran.filter((other) => other === name).length);
     }
-    if (name === MERGE_TABLES_JOB) await this.mergesWaitFor;
     return this.#inner.run(name, args, options);
   }
 

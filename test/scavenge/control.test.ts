@@ -39,22 +39,6 @@ async function expectScavenged(world: World): Promise<void> {
   expect(await leftovers(world.storage)).toEqual([]);
 }
 
-test('a run does not wait for merges of the index until it changes tables itself', async () => {
-  const world = await openWorld();
-  const mergesEnd = Promise.withResolvers<void>();
-  world.jobs.mergesWaitFor = mergesEnd.promise;
-  await fill(world.open);
-  await world.open.scavenger.start();
-  await vi.waitFor(() => expect(world.open.scavenger.progress()?.phase).toBe('Index execution'));
-  expect(world.jobs.ran).not.toContain('scavenge.execute-table');
-  mergesEnd.resolve();
-  await world.open.scavenger.idle();
-  expect(world.open.scavenger.last()).toMatchObject({ result: 'Success' });
-  expect(world.jobs.ran).toContain('scavenge.execute-table');
-  await expectScavenged(world);
-  await world.open.close();
-});
-
 test('a run removes what is to go, and says so everywhere', async () => {
   const world = await openWorld();
   await fill(world.open);

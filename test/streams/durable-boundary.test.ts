@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
+import { SkuaError } from '../../core/base/errors.ts';
 import { silentLog } from '../../core/ports/log.ts';
 import { silentMeter } from '../../core/ports/meter.ts';
 import type { CommitLog } from '../../core/ports/commit-log.ts';
@@ -8,7 +9,7 @@ import { createEventStore } from '../../core/streams/streams.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { SeededIds } from '../support/seeded-ids.ts';
 import { MemoryLog, NaiveIndex } from './doubles.ts';
-import { event } from './setup.ts';
+import { codeOf, event } from './setup.ts';
 
 /** What is checked where a group is handed to the log, and where what the log has is made known: each broken once. */
 
@@ -43,6 +44,20 @@ function over(change: (writer: CommitLog) => Partial<CommitLog> = () => ({})) {
   });
   return { store, log, index };
 }
+
+test('while the index takes nothing all that waits is refused, and later writes are taken again', async () => {
+  const { store, log, index } = over();
+  for (const code of ['too_busy', 'disk_full', 'index_corrupt'] as const) {
+    const { end } = log;
+    const ready = vi.spyOn(index, 'ready').mockImplementation(() => Promise.reject(new SkuaError(code, 'Not now.')));
+    const refused = await Promise.all(Array.from({ length: 5 }, () => codeOf(store.append('s', ANY, [event()]))));
+    expect(refused).toEqual([code, code, code, code, code]);
+    expect(ready).toHaveBeenCalledTimes(1);
+    expect(log.end).toBe(end);
+    ready.mockRestore();
+    expect(await codeOf(store.append('s', ANY, [event()]))).toBe('ok');
+  }
+});
 
 const STOPPED = { code: 'writer_stopped', message: /defect/ };
 

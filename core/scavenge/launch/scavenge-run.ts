@@ -42,9 +42,9 @@ export async function runScavenge(run: RunContext, options: BeginningOptions): P
     await storeBegun(run, first);
   }
   if (options.startAfresh) await restart(run, stored, first);
-  // Entries of the log before the scavenge point must be in tables, which are all that jobs read. Merges of them go on
-  // meanwhile.
-  await run.orAborted(run.deps.data.index.saveAll());
+  // Entries of the log before the scavenge point must be in tables, which are all that jobs read. Merges of them end
+  // here, too: they would take tables away faster than a job can open many of them.
+  await run.orAborted(run.deps.data.index.flush());
   const stage = STAGES.indexOf(first.stage);
   if (stage <= 0) {
     if (first !== stored) await storeBegun(run, first);

@@ -67,7 +67,7 @@ async function mergedRun(
 
 export const scavengeRun: Figure = {
   name: 'scavenge-run',
-  how: `The first scavenge of a directory with ${CHUNKS} chunks of 256 MiB (events of 2 kB, every second of a deleted stream), all phases, merging off, from the start of the run to its end. The limit is the loop of scavenge-chunk over the same chunks; a plain copy with fsync stands in the notes. Then a second run on ${SMALL_CHUNKS} chunks of 1 MiB from which nothing can be removed any more; its limit is ${IDLE_SECONDS_A_CHUNK} s a chunk. Then the first scavenge with merging on, of the same bytes in ${MERGED.map(({ chunks }) => chunks).join(' and in ')} chunks; the limit reads the files once in blocks of 1 MiB, takes the MD5 of every byte, writes every second block once, into files of a chunk size, and calls fdatasync. Ratios are of time.`,
+  how: `The first scavenge of a directory with ${CHUNKS} chunks of 256 MiB (events of 2 kB, every second of a deleted stream), all phases, merging off, from the start of the run, in a store that has come to rest, to its end. The limit is the loop of scavenge-chunk over the same chunks; a plain copy with fsync stands in the notes. Then a second run on ${SMALL_CHUNKS} chunks of 1 MiB from which nothing can be removed any more; its limit is ${IDLE_SECONDS_A_CHUNK} s a chunk. Then the first scavenge with merging on, of the same bytes in ${MERGED.map(({ chunks }) => chunks).join(' and in ')} chunks; the limit reads the files once in blocks of 1 MiB, takes the MD5 of every byte, writes every second block once, into files of a chunk size, and calls fdatasync. Ratios are of time.`,
   async run(settings) {
     const bytes = settings.scavengeChunkBytes;
     const template = join(settings.folder, 'four-chunks');

@@ -29,7 +29,7 @@ function completeFiles(folder: string): Map<string, number> {
 
 export const scavengeSmall: Figure = {
   name: 'scavenge-small',
-  how: `The first scavenge, merging on, of 240 MiB in chunks of 32 MiB (events of 2 kB, each by chance of a deleted stream), from the start of the run to its end; the limit is a copy of the files with fsync. Then ${IDLE_RUNS} runs with nothing to remove: the bytes of all complete chunk files that are new behind a run, beside those of the last file that the first run left.`,
+  how: `The first scavenge, merging on, of 240 MiB in chunks of 32 MiB (events of 2 kB, each by chance of a deleted stream), from the start of the run, in a store that has come to rest, to its end; the limit is a copy of the files with fsync. Then ${IDLE_RUNS} runs with nothing to remove: the bytes of all complete chunk files that are new behind a run, beside those of the last file that the first run left.`,
   async run({ folder, windows, scavengeChunkBytes, say }) {
     const bytes = scavengeChunkBytes / PARTS;
     const template = join(folder, 'small-scavenge');
