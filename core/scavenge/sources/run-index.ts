@@ -1,6 +1,6 @@
 import { equalBytes } from '../../base/bytes.ts';
 import type { BlockCache } from '../../cache/cache.ts';
-import { END, HIT, isMiss, type Outcome, untilHit } from '../../base/step.ts';
+import { HIT, isMiss, untilHit } from '../../base/step.ts';
 import { EntryList, IndexEntry } from '../../index/format/entries.ts';
 import type { MemTableColumns, TableReader } from '../../index/api.ts';
 import { sortedHeads } from '../../index/mem-table/mem-table.ts';
@@ -49,7 +49,7 @@ export class RunIndex {
     const { before } = this.#parts;
     for (let to = TOMBSTONE; to >= 0;) {
       const highest = to;
-      if ((await untilHit(() => this.#floor(key, highest))) === END) return -1;
+      if (!(await this.#floor(key, highest))) return -1;
       const { version, position } = this.#nearest;
       if (key.name === null && position < before) return version;
       const from = Math.max(0, version - BACKWARD_NUMBERS + 1);
@@ -73,7 +73,7 @@ export class RunIndex {
     let first = from;
     if (last - from >= numbers) {
       // The last number has an entry, so there is one.
-      if ((await untilHit(() => this.#ceiling(key, from))) === HIT) first = this.#nearest.version;
+      first = (await this.#ceiling(key, from)) ?? from;
     }
     const to = Math.min(last, first + numbers - 1);
     await this.#range(key, first, to, out);
@@ -119,18 +119,24 @@ export class RunIndex {
     return fields.streamLength === name.length && equalBytes(frame.bytes, fields.streamAt, name, 0, name.length);
   }
 
-  /** Leaves the greatest entry with a number of at most `version` in `#nearest`. */
-  #floor({ hi, lo }: IndexKey, version: number): Outcome {
+  /**
+   * Leaves the greatest entry with a number of at most `version` in `#nearest`; false where there is none. A table that
+   * misses is asked again by itself: what all tables need together may be more than the cache holds.
+   */
+  async #floor({ hi, lo }: IndexKey, version: number): Promise<boolean> {
     const { tables, memTables } = this.#parts;
     const entry = this.#entry;
     let isFound = false;
     for (const table of memTables) if (table.floor(hi, lo, version, entry)) isFound = this.#takeGreater(isFound);
-    for (const table of tables) {
-      const outcome = table.floor(hi, lo, version, POSITION_MAX, entry);
-      if (isMiss(outcome)) return outcome;
+    for (let i = 0; i < tables.length; i++) {
+      let outcome = tables[i]!.floor(hi, lo, version, POSITION_MAX, entry);
+      while (isMiss(outcome)) {
+        await outcome;
+        outcome = tables[i]!.floor(hi, lo, version, POSITION_MAX, entry);
+      }
       if (outcome === HIT) isFound = this.#takeGreater(isFound);
     }
-    return isFound ? HIT : END;
+    return isFound;
   }
 
   #takeGreater(isFound: boolean): true {
@@ -143,19 +149,21 @@ export class RunIndex {
     return true;
   }
 
-  /** Leaves the least number of at least `version` in `#nearest`. */
-  #ceiling({ hi, lo }: IndexKey, version: number): Outcome {
+  /** The least number of at least `version`, as `#floor`; null where there is none. */
+  async #ceiling({ hi, lo }: IndexKey, version: number): Promise<number | null> {
     const { tables, memTables } = this.#parts;
     const entry = this.#entry;
     let least = Infinity;
     for (const table of memTables) if (table.ceiling(hi, lo, version, entry)) least = Math.min(least, entry.version);
-    for (const table of tables) {
-      const outcome = table.ceiling(hi, lo, version, 0, entry);
-      if (isMiss(outcome)) return outcome;
+    for (let i = 0; i < tables.length; i++) {
+      let outcome = tables[i]!.ceiling(hi, lo, version, 0, entry);
+      while (isMiss(outcome)) {
+        await outcome;
+        outcome = tables[i]!.ceiling(hi, lo, version, 0, entry);
+      }
       if (outcome === HIT) least = Math.min(least, entry.version);
     }
-    this.#nearest.version = least;
-    return least === Infinity ? END : HIT;
+    return least === Infinity ? null : least;
   }
 
   /** All entries of the hash with numbers from `from` to `to`, ascending by number, then position. */
