@@ -188,10 +188,10 @@ export class Appender {
       const ready = this.#ready();
       this.#begin(group);
       if (ready !== null) {
-        await ready;
+        const isTaken = await ready;
         this.#begin(group);
-        // The log has gone on unseen meanwhile, or can't be read: those that still wait have the next round.
-        if (!this.#committed.times.isKnown || shared?.isLettingIn === true) {
+        // The log has gone on unseen meanwhile, or takes nothing: those that wait by now have the next round.
+        if (!isTaken || !this.#committed.times.isKnown || shared?.isLettingIn === true) {
           shared?.leave();
           return;
         }
@@ -222,11 +222,21 @@ export class Appender {
     for (const request of group.requests) request.settle();
   }
 
-  /** Null when log and index take a group, else what to wait for. */
-  #ready(): Promise<void> | null {
+  /**
+   * Null when log and index take a group, else what to wait for; false where they don't, and all that waited were
+   * refused. Nothing was begun then, so that the log goes on as before.
+   */
+  #ready(): Promise<boolean> | null {
     const waited = this.#shared?.ready() ?? this.#committed.times.ready() ?? this.#deps.index.ready();
-    // Nothing was begun, so that the log goes on as before; each of those that wait would only wait as long again.
-    return waited === null ? null : waited.catch((error: unknown) => this.#queue.rejectAll(error));
+    if (waited === null) return null;
+    return waited.then(
+      () => true,
+      (error: unknown) => {
+        // Each of them would only wait as long again.
+        this.#queue.rejectAll(error);
+        return false;
+      },
+    );
   }
 
   #begin(group: AppendGroup): void {

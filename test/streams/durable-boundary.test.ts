@@ -53,6 +53,9 @@ test('while the index takes nothing all that waits is refused, and later writes 
     const refused = await Promise.all(Array.from({ length: 5 }, () => codeOf(store.append('s', ANY, [event()]))));
     expect(refused).toEqual([code, code, code, code, code]);
     expect(ready).toHaveBeenCalledTimes(1);
+    // Nor is one taken that comes while the one before is told so.
+    const again = () => store.append('s', ANY, [event()]);
+    await expect(again().catch(again).catch(again)).rejects.toMatchObject({ code });
     expect(log.end).toBe(end);
     ready.mockRestore();
     expect(await codeOf(store.append('s', ANY, [event()]))).toBe('ok');

@@ -48,8 +48,7 @@ export class RunIndex {
   async lastNumber(key: IndexKey): Promise<number> {
     const { before } = this.#parts;
     for (let to = TOMBSTONE; to >= 0;) {
-      const highest = to;
-      if (!(await this.#floor(key, highest))) return -1;
+      if (!(await this.#floor(key, to))) return -1;
       const { version, position } = this.#nearest;
       if (key.name === null && position < before) return version;
       const from = Math.max(0, version - BACKWARD_NUMBERS + 1);
@@ -128,12 +127,9 @@ export class RunIndex {
     const entry = this.#entry;
     let isFound = false;
     for (const table of memTables) if (table.floor(hi, lo, version, entry)) isFound = this.#takeGreater(isFound);
-    for (let i = 0; i < tables.length; i++) {
-      let outcome = tables[i]!.floor(hi, lo, version, POSITION_MAX, entry);
-      while (isMiss(outcome)) {
-        await outcome;
-        outcome = tables[i]!.floor(hi, lo, version, POSITION_MAX, entry);
-      }
+    for (const table of tables) {
+      let outcome = table.floor(hi, lo, version, POSITION_MAX, entry);
+      if (isMiss(outcome)) outcome = await untilHit(() => table.floor(hi, lo, version, POSITION_MAX, entry));
       if (outcome === HIT) isFound = this.#takeGreater(isFound);
     }
     return isFound;
@@ -155,12 +151,9 @@ export class RunIndex {
     const entry = this.#entry;
     let least = Infinity;
     for (const table of memTables) if (table.ceiling(hi, lo, version, entry)) least = Math.min(least, entry.version);
-    for (let i = 0; i < tables.length; i++) {
-      let outcome = tables[i]!.ceiling(hi, lo, version, 0, entry);
-      while (isMiss(outcome)) {
-        await outcome;
-        outcome = tables[i]!.ceiling(hi, lo, version, 0, entry);
-      }
+    for (const table of tables) {
+      let outcome = table.ceiling(hi, lo, version, 0, entry);
+      if (isMiss(outcome)) outcome = await untilHit(() => table.ceiling(hi, lo, version, 0, entry));
       if (outcome === HIT) least = Math.min(least, entry.version);
     }
     return least === Infinity ? null : least;
